@@ -214,7 +214,13 @@ $(BUILD)/test/harness: | $(WRONG) $(PLUGINS) $(BUILD)/plugins/python-arm.so $(BU
 
 # ---- tests: one program for each layer, from all its test_*.c ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
-tests_of = $(sort $(wildcard $(1)/test/test_*.c))
+# THREADED: a folder with notes of an earlier run (--note). Then the programs have only the suites in
+# which a test started a thread.
+THREADED ?=
+noted := $(if $(THREADED),$(notdir $(shell find $(THREADED) -name '*.threads' -size +0)))
+suites_of = $(sort $(wildcard $(1)/test/test_*.c))
+tests_of = $(if $(THREADED),$(filter $(patsubst $(1).%.threads,$(1)/test/test_%.c,$(noted)),$(suites_of)),$(suites_of))
+helpers_of = $(filter-out $(addprefix $(1)/test/,test_% fuzz_% nccl_stub.c),$(sort $(wildcard $(1)/test/*.c)))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
 # more sources for the tests of a layer: an allocator that fails; temporary folders; the scripted server, tiny checkpoints
@@ -226,11 +232,12 @@ TEST_ALSO_harness := base/test/failing_alloc.c base/test/temp_folder.c generator
 TEST_WRAP_generator := -Wl,--wrap=runner_answer,--wrap=kv_cache_read_page,--wrap=kv_cache_write_page
 
 define layer_test
-$(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
-	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@
+$(BUILD)/test/$(1)_main.c: FORCE # changes only when the list of suites or the script does
+	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@.$$$$$$$$ && \
+	    { cmp -s $$@.$$$$$$$$ $$@ && rm $$@.$$$$$$$$ || mv $$@.$$$$$$$$ $$@; }
 $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
-$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_% $(1)/test/nccl_stub.c,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
+$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(call tests_of,$(1)) $(helpers_of) $(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) $(TEST_WRAP_$(1)) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
@@ -340,15 +347,15 @@ includes:
 audit: $(if $(filter 1,$(CUDA)),$(call objects,$(filter kernels/cuda/%,$(call sources,kernels))))
 	$(Q)NVCC="$(if $(filter 1,$(CUDA)),$(NVCC))" sh ci/audit.sh $(BUILD)
 
-# The first build checks memory and arithmetic. The second build checks threads; it runs only the
-# tests that started threads in the first. These builds have no warnings,
+# The first build checks memory and arithmetic. The second build checks threads; it has only the
+# suites, and runs only the tests, that started threads in the first. These builds have no warnings,
 # because instrumented code confuses the compiler's range analysis. Undefined behaviour is checked in
 # the program, and not in the code of its tests.
 sanitize:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O0 -g1 -w" TEST_CFLAGS=-fno-sanitize=undefined \
 	    TEST_FLAGS='--note $$$$t.$$$$suite.threads' test-units
 	$(Q)test -s $(BUILD)/asan/test/kernels.conformance.threads # otherwise the next line would test nothing
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O0 -g1 -w" TEST_CFLAGS= \
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O0 -g1 -w" TEST_CFLAGS= THREADED=$(BUILD)/asan/test \
 	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.$$$$suite.threads' test-units
 
 goldens: $(BUILD)/snapmla
