@@ -2,6 +2,8 @@
 # Runs all checks and prints the time. It does the same on a developer's machine.
 set -eu
 began=$(date +%s)
+# The program is compiled as usual, but with less debug information. Its tests need no more than -O1.
+export CFLAGS='-O2 -g1' TEST_CFLAGS=-O1
 sh ci/install-deps.sh test
 # The packages of the other checks are installed while the program and its tests are compiled.
 sh ci/install-deps.sh lint &
