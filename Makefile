@@ -90,8 +90,8 @@ ifneq ($(SANITIZE),)
 $(BUILD)/obj/kernels/%.c.o $(BUILD)/obj/base/%.c.o $(BUILD)/obj/generator/local/%.c.o \
     $(BUILD)/obj/harness/serving/%.c.o: ALL_CFLAGS += -O2
 CFLAGS_kernels_cpu_avx512 := -O1
-# In these loops, three checks take a third of the time to compile and a sixth of the time to run. An
-# access through a pointer that they would report is reported by the address sanitizer.
+# In these loops, three checks of pointers take a third of the time to compile and a sixth of the time to
+# run. The address sanitizer reports most of the accesses that they would report.
 $(BUILD)/obj/kernels/cpu/%.c.o $(BUILD)/obj/generator/local/gemm/%.c.o: ALL_CFLAGS += -fno-sanitize=null,object-size,pointer-overflow
 endif
 $(LAYERS:%=$(BUILD)/obj/%/test/%.c.o): ALL_CFLAGS += $(TEST_CFLAGS)

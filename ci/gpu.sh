@@ -99,6 +99,7 @@ for tool in memcheck racecheck synccheck; do
     sanitize "$tool" decode check_fp8 once 64,1,2,300 64,1,2,300,64 128,2,3,500,64 128,2,1,200 16,1,1,1024 32,1,1,1024,32 \
         32,2,2,300,32 40,1,1,814 48,3,27,11 8,1,3,700 64,1,70,200
     sanitize "$tool" prepare check_step check 6
+    sanitize "$tool" route check_route few
 done
 finish
 [ "$checks_only" = 0 ] || exit $bad

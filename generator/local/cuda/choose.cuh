@@ -108,7 +108,7 @@ struct two_largest {
         second = fmaxf(second, fminf(first, x));
         first = fmaxf(first, x);
     }
-    /* Adds the numbers of the lane whose number differs by @mask. */
+    /* Adds the two largest of another lane, whose index is this lane's index XOR @mask. */
     __device__ void merge(int mask) {
         const float other = __shfl_xor_sync(~0u, first, mask),
                     below = __shfl_xor_sync(~0u, second, mask);

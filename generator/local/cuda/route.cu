@@ -5,8 +5,8 @@
  *
  * A block scores a group of rows against some of the experts. Every group reads the router's
  * weights again, from L2. There are two kernels for this:
- *   route_held   for few rows. A block has two experts. Its threads hold their weights in registers
- *                and load them while the previous kernel still runs.
+ *   route_held   for few rows. A block has two experts. Its threads hold their weights in registers.
+ *                They are loaded as soon as the previous kernel leaves room on an SM.
  *   route_rows   for more rows, and for rows that are too wide for the registers. Groups are large
  *                if there are many rows, and slices of experts are many if there are few groups.
  * The last block of a group to finish makes the choice, one warp per row. With up to kFewRows rows,
@@ -24,8 +24,8 @@ enum {
     kWarps = kThreads / 32,
     kFewRows = 64,
     kSlices = 16, /* most slices */
-    /* Bytes of shared memory on an SM of Hopper, and those that a block takes beside its dynamic
-     * ones. Only the number of slices depends on them. */
+    /* Bytes of shared memory that blocks can have on an SM of Hopper, and those that a block takes
+     * beside its dynamic ones. Only the number of slices depends on them. */
     kSharedOfSm = 227 << 10,
     kStatic = 1 << 10,
 };
@@ -126,6 +126,7 @@ __device__ void choose_and_sort(const route_args &a, char *memory, int group, in
         for (int r = warp; r < rows && from + r < a.rows; r += warps) {
             choose(a, c, from + r);
             write_choice(a, c, from + r);
+            __syncwarp(); /* the next row has the same memory */
         }
     }
     __syncthreads();
@@ -246,7 +247,7 @@ __device__ void add_scores(const route_args &a, const held_sums &s, int from, in
 /* A block scores @group rows against kHeldExperts experts. It loads their weights, and multiplies
  * them with those of the norm, before it waits for the rows. */
 __global__ void __launch_bounds__(kHeldThreads) route_held(route_args a, int group) {
-    extern __shared__ char memory[];
+    extern __shared__ __align__(16) char memory[];
     __shared__ float scratch[32];
     __shared__ held_sums sums;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.x * kHeldExperts;
@@ -366,7 +367,7 @@ __device__ void score(const route_args &a, const float *h, int from) {
 
 template <int ROWS>
 __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
-    extern __shared__ char memory[];
+    extern __shared__ __align__(16) char memory[];
     __shared__ float scratch[32];
     const int from = blockIdx.x * ROWS;
     let_next();
@@ -524,7 +525,8 @@ cudaError_t launch_rows(const stream_of &s, const route_args &a) {
     return launch(s, route_rows<ROWS>, grid, kThreads, bytes, a);
 }
 
-/* Groups are as small as one block on each SM allows. */
+/* Takes the smallest groups with which there is at most one block for each SM, if any are small
+ * enough. */
 cudaError_t launch_held(const stream_of &s, const route_args &a) {
     const int blocks = (a.how.experts + kHeldExperts - 1) / kHeldExperts;
     const int groups =

@@ -75,8 +75,8 @@ struct route_args {
     int *first, *active, *count, *row; /* the arrays of expert_list (cuda_gemm.h); row has one entry
                                           for each pair */
     int *total;                        /* [experts] scratch */
-    int *ticket;                       /* [1 + row blocks] counters of thread blocks: they must be
-                                          zero, and are zero again after the launches */
+    int *ticket;                       /* [1 + rows] counters of thread blocks: they must be zero,
+                                          and are zero again after the launches */
 };
 
 /* Normalises the rows, computes the router's scores, chooses the experts, and sorts the (row,
