@@ -41,16 +41,18 @@ static void other_work(amx_work *w) {
         decode_unit(w);
 }
 
+/* The functions below are compiled once for each value of @one, which is that of w->one_block. */
+
 /* Called after the first product of a pair. */
-INLINE void work_between(amx_work *w) {
-    if (!w->one_block)
+INLINE void work_between(amx_work *w, bool one) {
+    if (!one)
         other_work(w);
 }
 
 /* If there are several row blocks, prefetches a tile to L1, whose rows lie @bytes from each
  * other. */
-INLINE void prefetch_tile(const amx_work *w, const void *from, size_t bytes) {
-    if (w->one_block)
+INLINE void prefetch_tile(const void *from, size_t bytes, bool one) {
+    if (one)
         return;
     UNROLL
     for (size_t i = 0; i < kTile; i++)
@@ -58,7 +60,8 @@ INLINE void prefetch_tile(const amx_work *w, const void *from, size_t bytes) {
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
-INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles) {
+INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles,
+                         bool one) {
     size_t row = (size_t)w->d * sizeof *k, steps = (size_t)w->d / kDepth;
     TILE_FENCE();
     TILE_ZERO(0);
@@ -70,16 +73,16 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
         TILE_LOAD(4, above, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        prefetch_tile(w, above + kDepth, row);
-        work_between(w);
+        prefetch_tile(above + kDepth, row, one);
+        work_between(w, one);
         TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
-        prefetch_tile(w, below + kDepth, row);
+        prefetch_tile(below + kDepth, row, one);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
             TILE_PRODUCT(1, 4, 7);
-            work_between(w);
+            work_between(w, one);
             TILE_PRODUCT(3, 5, 7);
             other_work(w);
         }
@@ -103,10 +106,14 @@ static void scores(amx_work *w, softmax_work *x) {
         for (int t = 0; t < MLA_PAGE; t += kDepth) {
             const uint16_t *k = x->block->page[page] + (size_t)t * (size_t)w->d;
             float *to = x->s + (size_t)(page * MLA_PAGE + t) * kRowBlock;
-            if (two)
-                scores_block(w, k, q, to, 2);
+            if (w->one_block && two)
+                scores_block(w, k, q, to, 2, true);
+            else if (w->one_block)
+                scores_block(w, k, q, to, 1, true);
+            else if (two)
+                scores_block(w, k, q, to, 2, false);
             else
-                scores_block(w, k, q, to, 1);
+                scores_block(w, k, q, to, 1, false);
             x->ready += x->groups * (kDepth / kLogitTokens);
         }
 }
@@ -123,7 +130,7 @@ typedef struct {
  * column. @apart: words from there to the same tile of the next 32 tokens, and from the first 16
  * rows of O to the next ones. */
 INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size_t apart,
-                         sums_place from, sums_place to, int steps, int tiles) {
+                         sums_place from, sums_place to, int steps, int tiles, bool one) {
     TILE_FENCE();
     if (!from.at) {
         TILE_ZERO(0);
@@ -142,16 +149,16 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        prefetch_tile(w, v + apart, kTileRow);
-        work_between(w);
+        prefetch_tile(v + apart, kTileRow, one);
+        work_between(w, one);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
-        prefetch_tile(w, v + apart + kTileWords, kTileRow);
+        prefetch_tile(v + apart + kTileWords, kTileRow, one);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
             TILE_PRODUCT(2, 5, 6);
-            work_between(w);
+            work_between(w, one);
             TILE_PRODUCT(3, 5, 7);
             other_work(w);
         }
@@ -197,10 +204,14 @@ static void values(amx_work *w, const token_block *b, int row) {
         sums_place from = first ? (sums_place){0} : tiles, to = tiles;
         if (w->out && b->first + b->tokens == w->part->end)
             to = (sums_place){w->out + (size_t)row * d_c + at / kTile, d_c * sizeof *w->out, kTile};
-        if (two)
-            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2);
+        if (w->one_block && two)
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2, true);
+        else if (w->one_block)
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1, true);
+        else if (two)
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2, false);
         else
-            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1);
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1, false);
     }
 }
 
