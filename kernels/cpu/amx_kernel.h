@@ -41,18 +41,16 @@ static void other_work(amx_work *w) {
         decode_unit(w);
 }
 
-/* The functions below are compiled once for each value of @one, which is that of w->one_block. */
-
 /* Called after the first product of a pair. */
-INLINE void work_between(amx_work *w, bool one) {
-    if (!one)
+INLINE void work_between(amx_work *w) {
+    if (!w->one_block)
         other_work(w);
 }
 
 /* If there are several row blocks, prefetches a tile to L1, whose rows lie @bytes from each
  * other. */
-INLINE void prefetch_tile(const void *from, size_t bytes, bool one) {
-    if (one)
+INLINE void prefetch_tile(const amx_work *w, const void *from, size_t bytes) {
+    if (w->one_block)
         return;
     UNROLL
     for (size_t i = 0; i < kTile; i++)
@@ -60,8 +58,7 @@ INLINE void prefetch_tile(const void *from, size_t bytes, bool one) {
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
-INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles,
-                         bool one) {
+INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles) {
     size_t row = (size_t)w->d * sizeof *k, steps = (size_t)w->d / kDepth;
     TILE_FENCE();
     TILE_ZERO(0);
@@ -73,16 +70,16 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
         TILE_LOAD(4, above, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        prefetch_tile(above + kDepth, row, one);
-        work_between(w, one);
+        prefetch_tile(w, above + kDepth, row);
+        work_between(w);
         TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
-        prefetch_tile(below + kDepth, row, one);
+        prefetch_tile(w, below + kDepth, row);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
             TILE_PRODUCT(1, 4, 7);
-            work_between(w, one);
+            work_between(w);
             TILE_PRODUCT(3, 5, 7);
             other_work(w);
         }
@@ -106,14 +103,10 @@ static void scores(amx_work *w, softmax_work *x) {
         for (int t = 0; t < MLA_PAGE; t += kDepth) {
             const uint16_t *k = x->block->page[page] + (size_t)t * (size_t)w->d;
             float *to = x->s + (size_t)(page * MLA_PAGE + t) * kRowBlock;
-            if (w->one_block && two)
-                scores_block(w, k, q, to, 2, true);
-            else if (w->one_block)
-                scores_block(w, k, q, to, 1, true);
-            else if (two)
-                scores_block(w, k, q, to, 2, false);
+            if (two)
+                scores_block(w, k, q, to, 2);
             else
-                scores_block(w, k, q, to, 1, false);
+                scores_block(w, k, q, to, 1);
             x->ready += x->groups * (kDepth / kLogitTokens);
         }
 }
@@ -130,7 +123,7 @@ typedef struct {
  * column. @apart: words from there to the same tile of the next 32 tokens, and from the first 16
  * rows of O to the next ones. */
 INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size_t apart,
-                         sums_place from, sums_place to, int steps, int tiles, bool one) {
+                         sums_place from, sums_place to, int steps, int tiles) {
     TILE_FENCE();
     if (!from.at) {
         TILE_ZERO(0);
@@ -149,16 +142,16 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        prefetch_tile(v + apart, kTileRow, one);
-        work_between(w, one);
+        prefetch_tile(w, v + apart, kTileRow);
+        work_between(w);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
-        prefetch_tile(v + apart + kTileWords, kTileRow, one);
+        prefetch_tile(w, v + apart + kTileWords, kTileRow);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
             TILE_PRODUCT(2, 5, 6);
-            work_between(w, one);
+            work_between(w);
             TILE_PRODUCT(3, 5, 7);
             other_work(w);
         }
@@ -204,14 +197,10 @@ static void values(amx_work *w, const token_block *b, int row) {
         sums_place from = first ? (sums_place){0} : tiles, to = tiles;
         if (w->out && b->first + b->tokens == w->part->end)
             to = (sums_place){w->out + (size_t)row * d_c + at / kTile, d_c * sizeof *w->out, kTile};
-        if (w->one_block && two)
-            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2, true);
-        else if (w->one_block)
-            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1, true);
-        else if (two)
-            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2, false);
+        if (two)
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2);
         else
-            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1, false);
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1);
     }
 }
 
