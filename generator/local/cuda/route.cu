@@ -5,8 +5,8 @@
  *
  * A block scores a group of rows against some of the experts. Every group reads the router's
  * weights again, from L2. There are two kernels for this:
- *   route_held   for few rows. A block has two experts. Its threads hold their weights in registers.
- *                They are loaded as soon as the previous kernel leaves room on an SM.
+ *   route_held   for few rows. A block has two experts, with their weights in registers. They are
+ *                loaded as soon as the previous kernel leaves room on an SM.
  *   route_rows   for more rows, and for rows that are too wide for the registers. Groups are large
  *                if there are many rows, and slices of experts are many if there are few groups.
  * The last block of a group to finish makes the choice, one warp per row. With up to kFewRows rows,

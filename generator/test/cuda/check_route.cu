@@ -1,5 +1,5 @@
-/* Checks the choice of experts (route() in rows.h) on a device: routers of models and some odd ones,
- * for 1 to 100 rows.
+/* Checks the choice of experts (route() in rows.h) on a device. It has routers of models and odd
+ * ones, and 1 to 100 rows.
  *   check_route        exits 1 at a failure
  *   check_route few    the cases with few numbers only, for compute-sanitizer
  *
