@@ -315,15 +315,22 @@ test-pipes: all $(BUILD)/plugins/python-arm.so
 # ---- checks ----
 .PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
 # The steps run one after the other, because most of them use all processors. The lint measures nothing,
-# so it runs beside them with the lowest priority: while tests wait for a timeout or another process.
+# so it runs with the lowest priority beside steps that do not measure times, either.
 check:
-	$(Q)sh ci/install-deps.sh test
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all test-programs $(BUILD)/snapmla.1
-	$(Q)nice -n 19 $(MAKE) --no-print-directory lint & lint=$$!; \
-	    for step in test test-alloc test-tutorial sanitize-and-small test-jobs; do \
-	        began=$$(date +%s); $(MAKE) --no-print-directory $$step || { kill $$lint; exit 1; }; \
-	        echo "check: $$step took $$(($$(date +%s) - began)) s"; done; wait $$lint
+	$(Q)$(MAKE) --no-print-directory check-step STEP=test
+	$(Q)$(MAKE) --no-print-directory check-step STEP=test-tutorial
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/snapmla.1
+	$(Q)nice -n 19 $(MAKE) --no-print-directory lint & lint=$$!; code=0; \
+	    for step in test-alloc sanitize-and-small; do $(MAKE) --no-print-directory check-step STEP=$$step || code=1; done; \
+	    wait $$lint || code=1; exit $$code
+	$(Q)$(MAKE) --no-print-directory check-step STEP=test-jobs
 	@echo "check: all passed"
+
+# Makes STEP and prints its time.
+.PHONY: check-step
+check-step:
+	$(Q)began=$$(date +%s); $(MAKE) --no-print-directory $(STEP) && \
+	    echo "check: $(STEP) took $$(($$(date +%s) - began)) s"
 
 # The small checks end while the sanitizers' tests are still being compiled.
 .PHONY: sanitize-and-small
