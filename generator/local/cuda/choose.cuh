@@ -53,7 +53,8 @@ __device__ void to_scores(const router &r, float *x) {
         x[i] /= sum;
 }
 
-/* One warp's part of shared memory. Lane l has the experts l, 32 + l and so on. */
+/* One warp's part of shared memory. The experts are dealt out to the lanes: lane l has the experts
+ * l, l + 32, l + 64 and so on. */
 struct choice_memory {
     float *score, *biased; /* [experts] */
     uint32_t *order;       /* [experts] order_of() the biased scores; 0: cannot be chosen */

@@ -235,7 +235,7 @@ struct bound {
     int value, most;
 };
 
-enum { MAX_EXPERTS = 3072 }; /* tested; 8,000 would still fit into choosing_warps() (route.cu) */
+enum { MAX_EXPERTS = 3072 }; /* the most that check_route tests */
 
 /* Refuses models that the kernels do not support. The limits: the longest row of a norm, the number
  * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, and no

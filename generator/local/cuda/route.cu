@@ -4,7 +4,7 @@
  * for rows whose experts were chosen before, by this rank or another one (EP).
  *
  * A block scores a group of rows against some of the experts. Every group reads the router's
- * weights again, from L2. There are two kernels for this:
+ * weights again, from L2. Two kernels compute scores:
  *   route_held   for few rows. A block has two experts, with their weights in registers. They are
  *                loaded as soon as the previous kernel leaves room on an SM.
  *   route_rows   for more rows, and for rows that are too wide for the registers. Groups are large
@@ -175,7 +175,7 @@ enum {
     kHeldRows = kHeldWarps / kHeldExperts, /* most rows of a group: each warp adds up one score */
     kHeldParts = 4,
     kHeldWidth = 4 * kHeldThreads * kHeldParts, /* widest row */
-    kHeldMost = 16, /* most rows for which route_held was faster than route_rows on an H200 */
+    kHeldMost = 16, /* most rows; with 16, route_rows takes as long or longer on an H200 */
 };
 
 /* A thread's part of a row: four numbers of each 4 * kHeldThreads. */
